@@ -1,0 +1,1 @@
+"""Train code language models to repair their own programs: MURPHY in pure JAX."""

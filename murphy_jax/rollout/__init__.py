@@ -1,0 +1,1 @@
+"""Grow the tree: prompts, the sampler, one level at a time."""

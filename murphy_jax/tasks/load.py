@@ -1,0 +1,31 @@
+"""The tasks that a configuration names."""
+
+from pathlib import Path
+
+from murphy_jax import config
+from murphy_jax.errors import UserError
+from murphy_jax.tasks import humaneval, mbpp, repair
+from murphy_jax.tasks.task import Task
+
+
+def load(settings: config.Tasks) -> tuple[Task, ...]:
+    """Load or generate the tasks.
+
+    Raises:
+        UserError: the file cannot be read or a row is malformed, or no task is left.
+    """
+    path = None if settings.path is None else Path(settings.path).expanduser()
+    match settings.benchmark:
+        case "repair":
+            count = settings.count or 2000
+            return tuple(
+                example.task
+                for example in repair.generate(count=count, seed=settings.seed, split=settings.split or "train")
+            )
+        case "humaneval":
+            tasks = humaneval.load(path)
+        case "mbpp":
+            tasks = mbpp.load(path, split=settings.split or "all")
+    if not tasks:
+        raise UserError(f"{settings.path or settings.benchmark} has no task. Give a file with at least one row.")
+    return tasks[: settings.count]

@@ -1,0 +1,1 @@
+"""The update: pack a rollout, take the gradient, step, save, resume."""
