@@ -26,7 +26,7 @@ _set("jax_numpy_rank_promotion", "raise")
 _set("jax_numpy_dtype_promotion", "strict")
 
 # A first example compiles, so time says nothing; the same examples in every run.
-hypothesis.settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("tests", max_examples=50, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("tests")
 
 # `from tests.method import reference`, whatever folder pytest is started in.

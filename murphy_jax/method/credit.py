@@ -90,9 +90,7 @@ def mers(
         case "each":
             value = back_propagate(mean_return)
         case "end":
-            turns_left = num_turns + 1 - tree.turn_of_group(reward.shape[-1], num_turns)
-            value = back_propagate(returns)
-            value = jnp.where(expanded, value / jnp.asarray(turns_left[None, :, None], value.dtype), value)
+            value = _divide(back_propagate(returns), expanded, num_turns)
         case "none":
             value = back_propagate(returns)
     return _zero_unvisited(value, expanded)
@@ -109,6 +107,14 @@ def _back_propagate(reward: Array, expanded: Array, num_turns: int, combine: Com
         children = levels[-1].reshape(num_prompts, -1, group_size, group_size)
         levels.append(jnp.where(expanded[:, groups_of_turn], combine(own, children, turn), own))
     return jnp.concatenate(levels[::-1], axis=1)
+
+
+def _divide(value: Array, expanded: Array, num_turns: int) -> Array:
+    """Over the S - s + 1 turns that an expanded node spans; none is expanded in the last turn."""
+    group_size = value.shape[-1]
+    parents = slice(tree.turn_slices(group_size, num_turns)[-1].start)
+    spanned = num_turns + 1 - tree.turn_of_group(group_size, num_turns)[None, parents, None]
+    return value.at[:, parents].divide(jnp.where(expanded[:, parents], jnp.asarray(spanned, value.dtype), 1.0))
 
 
 def _zero_unvisited(value: Array, expanded: Array) -> Array:

@@ -23,7 +23,7 @@ from murphy_jax.observe.quantity import MISSING, known
 from murphy_jax.observe.run_folder import RunFolder
 
 ENDS = 5
-SCRIPTS = ("element.js", "charts.js", "program.js", "tree.js", "page.js")
+SCRIPTS = ("element.js", "charts.js", "program.js", "tree.js", "node.js", "page.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def write_report(folder: Path, output_path: Path) -> Path:
     partial = output_path.with_name(output_path.name + ".partial")
     try:
         output_path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(page, encoding="utf-8")
+        partial.write_text(page, encoding="utf-8", errors="replace")
         partial.replace(output_path)
     except OSError as error:
         raise UserError(f"Cannot write the report {output_path}: {error.strerror}.") from None
@@ -162,7 +162,7 @@ def _held_out(evaluations: Sequence[Mapping[str, Any]]) -> list[HeldOut]:
 def _tiles(run: RunFolder, held_out: Sequence[HeldOut]) -> list[Tile]:
     """Held-out pass@1 of each iteration; where nothing was evaluated, the training rewards."""
     if held_out:
-        return [_rate_tile(row) for row in held_out[0].rows]
+        return [_rate_tile(row, step=held_out[0].before.get("step")) for row in held_out[0].rows]
     tiles = []
     for key, label in (
         ("reward/turn_1", "Training reward, turn 1"),
@@ -177,10 +177,10 @@ def _tiles(run: RunFolder, held_out: Sequence[HeldOut]) -> list[Tile]:
     return tiles
 
 
-def _rate_tile(row: iterations.Row) -> Tile:
+def _rate_tile(row: iterations.Row, *, step: object) -> Tile:
     shown = row.after or row.before
     assert shown is not None
-    detail = "before training" if row.after is None else "not measured before"
+    detail = f"at step {step}" if row.after is None else "not measured before"
     if row.change is not None and row.before is not None:
         detail = f"from {100 * row.before.value:.1f} %, {100 * row.change:+.1f} points"
     return Tile(label=f"Iter-{row.iteration} pass@1, held out", value=f"{100 * shown.value:.1f} %", detail=detail)

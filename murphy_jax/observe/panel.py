@@ -120,7 +120,7 @@ def _numbers(metrics: Mapping[str, float]) -> Table:
         ("dead groups", percent(metrics.get("dead_group_share"))),
         ("tokens/s", compact(metrics.get("rate/tokens_per_second"))),
         ("exec/s", compact(metrics.get("rate/executions_per_second"))),
-        ("step", duration(metrics.get("seconds/step"))),
+        ("s/step", fixed(metrics.get("seconds/step"), 1)),
     )
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="dim")
     for name, _ in shown:

@@ -178,11 +178,11 @@ def iteration_table(before: Mapping[str, Any], after: Mapping[str, Any] | None =
     """
     num_tasks, samples = before.get("num_tasks", MISSING), before.get("samples_per_task", MISSING)
     table = Table(
-        title=f"held-out {before.get('benchmark', '')}: pass@1 after at most k iterations",
+        title=Text(f"held-out {before.get('benchmark', '')}, pass@1 after at most k iterations", style="bold"),
         title_justify="left",
-        title_style="bold",
-        caption=f"{num_tasks} tasks, {samples} attempts each; 95 % intervals in brackets",
+        caption=f"{num_tasks} tasks, {samples} attempts each; 95 % intervals",
         caption_justify="left",
+        min_width=56,
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )

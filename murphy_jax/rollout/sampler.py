@@ -146,8 +146,10 @@ class Sampler:
         self._buckets = tuple(context_buckets)
         self._batch_sizes = tuple(sorted({max(1, groups_per_batch // 4), groups_per_batch}))
         self._stop_ids = jnp.asarray(stop_ids, jnp.int32)
+        self.num_programs = 0  # compiled so far
 
         def run(params: nnx.State, key: Key[Array, ""], batch: _Batch, stop_ids: Int[Array, " N"]) -> tuple[Array, ...]:
+            self.num_programs += 1  # when traced, not when run
             state = generate(nnx.merge(graph, params), key, batch, stop_ids, max_new_tokens=max_new_tokens)
             return state.tokens, state.log_probs, state.behaviour_log_probs, state.length, state.stopped
 
@@ -157,11 +159,6 @@ class Sampler:
     def max_programs(self) -> int:
         """The most programs that this sampler ever compiles."""
         return len(self._buckets) * len(self._batch_sizes)
-
-    @property
-    def num_programs(self) -> int:
-        """Programs compiled so far."""
-        return int(self._run._cache_size())
 
     def sample(
         self,

@@ -5,7 +5,7 @@
 A step's randomness follows from the seed and the step's number, so a resumed run equals one that was never stopped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -158,8 +158,9 @@ def export(loaded: Loaded, state: TrainState, folder: Path) -> None:
 def enable_compilation_cache(training: config.Training) -> None:
     """Keep compiled programs between runs."""
     if training.compilation_cache is not None:
-        jax.config.update("jax_compilation_cache_dir", str(Path(training.compilation_cache).expanduser()))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        update: Callable[[str, object], None] = jax.config.update
+        update("jax_compilation_cache_dir", str(Path(training.compilation_cache).expanduser()))
+        update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def _next(data: Iterator[Any]) -> list[Task]:

@@ -72,7 +72,7 @@ def sft(settings: config.Config, *, console: Console) -> int:
             for step in range(1, settings.training.steps + 1):
                 state, loss = update(state, *next(batches))
                 log.write(step, {"loss": float(loss)})
-                progress.update(step, {"loss": float(loss)})
+                progress.advance(status=f"loss {float(loss):.3f}")
         record = evaluator(state.params).record(
             step=settings.training.steps, benchmark=settings.evaluation.tasks.benchmark
         )

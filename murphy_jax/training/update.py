@@ -63,25 +63,22 @@ class Updater:
     ) -> None:
         assert (reference is not None) == (settings.kl_coefficient > 0), "a reference policy goes with the KL term"
         self._reference = reference
+        self.num_programs = 0  # shapes of the micro-batch compiled so far
         loss = partial(policy_loss, graph, settings)
 
         def accumulate(grads: nnx.State, sums: Sums, params: nnx.State, reference: Any, batch: MicroBatch) -> Any:
+            self.num_programs += 1  # when traced, not when run
             (_, new_sums), new_grads = jax.value_and_grad(loss, has_aux=True)(params, reference, batch)
             return jax.tree.map(jnp.add, grads, new_grads), jax.tree.map(jnp.add, sums, new_sums)
 
         def apply(state: TrainState, grads: nnx.State) -> tuple[TrainState, Float[Array, ""]]:
             updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
             params = optax.apply_updates(state.params, updates)
-            return TrainState(params=params, opt_state=opt_state, step=state.step), optax.global_norm(grads)
+            return TrainState(params=params, opt_state=opt_state, step=state.step), optax.tree.norm(grads)
 
         self._zeros = jax.jit(partial(jax.tree.map, jnp.zeros_like))
         self._accumulate = jax.jit(accumulate, donate_argnums=(0, 1))
-        self._apply = jax.jit(apply, donate_argnums=(0, 1))
-
-    @property
-    def num_programs(self) -> int:
-        """Shapes of the micro-batch compiled so far."""
-        return int(self._accumulate._cache_size())
+        self._apply = jax.jit(apply, donate_argnums=0)
 
     def __call__(self, state: TrainState, batches: Sequence[MicroBatch]) -> tuple[TrainState, dict[str, float]]:
         """One optimizer step on all `batches`; an empty sequence (only dead groups) changes nothing."""
@@ -127,7 +124,7 @@ def policy_loss(
 
 def token_weight(batch: MicroBatch) -> Float[Array, "B K T"]:
     """Each token's weight: the member's up to its length, 0 after it."""
-    inside = jnp.arange(batch.member.shape[-1]) < batch.length[..., None]
+    inside = jnp.arange(batch.member.shape[-1])[None, None, :] < batch.length[..., None]
     return jnp.where(inside, batch.weight[..., None], 0.0)
 
 

@@ -48,13 +48,16 @@ def _credit(
 ) -> list[float]:
     values = [0.0] * len(reward)
 
-    def visit(group: int, turn: int) -> list[float]:
-        first = group * group_size
-        for node in range(first, first + group_size):
-            values[node] = rule(reward[node], visit(node + 1, turn + 1), turn) if expanded[node] else reward[node]
-        return values[first : first + group_size]
+    def visit(node: int, turn: int) -> float:
+        value = reward[node]
+        if expanded[node]:
+            children = range((node + 1) * group_size, (node + 2) * group_size)
+            value = rule(value, [visit(child, turn + 1) for child in children], turn)
+        values[node] = value
+        return value
 
-    visit(0, 1)
+    for node in range(group_size):
+        visit(node, 1)
     return values
 
 
@@ -71,19 +74,23 @@ def turn_of(node: int, group_size: int) -> int:
     return 1 if group == 0 else 1 + turn_of(group - 1, group_size)
 
 
-def variance(values: Sequence[float]) -> Fraction:
+def ratio(value: float) -> Fraction:
+    """The ratio of small integers that a float32 reward stands for."""
+    return Fraction(float(value)).limit_denominator(100)
+
+
+def variance(values: Sequence[Fraction]) -> Fraction:
     """Population variance without rounding, so that ties are ties."""
-    exact = [Fraction(float(value)) for value in values]
-    mean = sum(exact, Fraction(0)) / len(exact)
-    return sum(((value - mean) ** 2 for value in exact), Fraction(0)) / len(exact)
+    mean = sum(values, Fraction(0)) / len(values)
+    return sum(((value - mean) ** 2 for value in values), Fraction(0)) / len(values)
 
 
-def keep_groups(credit: Sequence[Sequence[float]], visited: Sequence[int], *, budget: int) -> set[int]:
+def keep_groups(credit: Sequence[Sequence[Fraction]], visited: Sequence[int], *, budget: int) -> set[int]:
     later = [group for group in visited if group > 0]
     by_spread = sorted(later, key=lambda group: (-variance(credit[group]), group))
     return {0, *by_spread[:budget]}
 
 
-def largest_variance(credit: Sequence[float], *, budget: int) -> Fraction:
+def largest_variance(credit: Sequence[Fraction], *, budget: int) -> Fraction:
     """Of all subsets of that many members."""
     return max(variance(subset) for subset in combinations(credit, budget))

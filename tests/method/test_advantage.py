@@ -50,9 +50,7 @@ def one_group(credit: np.ndarray, keep: np.ndarray, scale: str) -> np.ndarray:
 
 
 @given(kept_credits(), st.sampled_from(SCALES))
-def test_the_advantage_is_its_definition_on_the_kept_members(
-    arrays: tuple[np.ndarray, np.ndarray], scale: str
-) -> None:
+def test_the_advantage_is_its_definition_on_the_kept_members(arrays: tuple[np.ndarray, np.ndarray], scale: str) -> None:
     credit, keep = arrays
     found = np.asarray(group_advantage(jnp.asarray(credit), jnp.asarray(keep), scale=scale))
     for place in np.ndindex(SHAPE[:2]):

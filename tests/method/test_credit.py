@@ -17,7 +17,7 @@ from murphy_jax.method import credit
 from murphy_jax.method.tree import num_groups
 from tests.method import reference
 from tests.method.reference import Reading
-from tests.method.trees import Tree, trees
+from tests.method.trees import FEW, Tree, trees
 
 TOLERANCE = 1e-6
 READINGS: tuple[Reading, ...] = ("each", "end", "none")
@@ -51,13 +51,13 @@ def test_mers_equals_the_recursion(tree: Tree, discount: float, normalise: Readi
     np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@given(trees())
+@given(trees(FEW))
 def test_mars_without_discount_is_never_below_the_reward(tree: Tree) -> None:
     found = np.asarray(mars(*tree.arrays, num_turns=tree.num_turns))
     assert (found >= tree.reward)[tree.visited].all()
 
 
-@given(trees())
+@given(trees(FEW))
 def test_a_leaf_keeps_its_reward_under_every_rule(tree: Tree) -> None:
     leaf = tree.visited[..., None] & ~tree.expanded
     for rule in RULES:
@@ -65,20 +65,20 @@ def test_a_leaf_keeps_its_reward_under_every_rule(tree: Tree) -> None:
         np.testing.assert_array_equal(found[leaf], tree.reward[leaf])
 
 
-@given(trees())
+@given(trees(FEW))
 def test_groups_that_were_not_sampled_have_no_credit(tree: Tree) -> None:
     for rule in RULES:
         found = np.asarray(rule(*tree.arrays, num_turns=tree.num_turns))
         assert (found[~tree.visited] == 0).all()
 
 
-@given(trees(num_turns=2))
+@given(trees(tuple((size, 2) for size in range(1, 5))))
 def test_dividing_at_each_turn_or_at_the_end_is_the_same_for_two_turns(tree: Tree) -> None:
     each, end = (mers(*tree.arrays, num_turns=2, normalise=reading) for reading in ("each", "end"))
     np.testing.assert_allclose(each, end, rtol=TOLERANCE)
 
 
-@given(trees(num_turns=1))
+@given(trees(tuple((size, 1) for size in range(1, 5))))
 def test_with_one_turn_the_credit_is_the_reward(tree: Tree) -> None:
     for found in (mars(*tree.arrays, num_turns=1), mers(*tree.arrays, num_turns=1)):
         np.testing.assert_array_equal(found, tree.reward)

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from murphy_jax.method.tree import num_groups
 
-NUM_PROMPTS = 2  # fixed: every shape is compiled
+Shape = tuple[int, int]  # group size, turns
+ALL: tuple[Shape, ...] = tuple((size, turns) for size in range(1, 5) for turns in range(1, 5))
+# Every shape is compiled, so what takes long to compile is tried on few.
+FEW: tuple[Shape, ...] = ((1, 3), (2, 3), (3, 2), (4, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """Trees of `NUM_PROMPTS` prompts; reward is NaN where no node was sampled."""
+    """Trees of 1 to 4 prompts, after their shape; reward is NaN where no node was sampled."""
 
     reward: np.ndarray
     expanded: np.ndarray
@@ -28,14 +31,13 @@ class Tree:
 
 
 @st.composite
-def trees(draw: st.DrawFn, *, min_group_size: int = 1, num_turns: int | None = None, max_turns: int = 4) -> Tree:
+def trees(draw: st.DrawFn, shapes: tuple[Shape, ...] = ALL) -> Tree:
     """Rewards k / 8 or k / 3, solved nodes are leaves, and some failed ones too."""
-    group_size = draw(st.integers(min_group_size, 4))
-    turns = num_turns if num_turns is not None else draw(st.integers(1, max_turns))
+    group_size, turns = draw(st.sampled_from(shapes))
     num_tests = draw(st.sampled_from([1, 2, 3, 8]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     retried = draw(st.sampled_from([0.0, 0.5, 1.0]))
-    shape = (NUM_PROMPTS, num_groups(group_size, turns), group_size)
+    shape = (1 + (group_size + turns) % 4, num_groups(group_size, turns), group_size)
     reward = (rng.integers(0, num_tests + 1, shape) / num_tests).astype(np.float32)
     expanded = (reward < 1) & (rng.random(shape) < retried)
     visited = np.zeros(shape[:2], bool)

@@ -25,7 +25,9 @@ function followChart(figure, data) {
     const x = ((event.clientX - box.left) / box.width) * drawing.viewBox.baseVal.width;
     const step = low + ((x - left) / (right - left)) * (high - low);
     let best = 0;
-    data.steps.forEach((at, index) => { if (Math.abs(at - step) < Math.abs(data.steps[best] - step)) best = index; });
+    data.steps.forEach((at, index) => {
+      if (Math.abs(at - step) < Math.abs(data.steps[best] - step)) best = index;
+    });
     return best;
   }
 

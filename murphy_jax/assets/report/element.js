@@ -8,11 +8,8 @@ const find = (id) => document.getElementById(id);
 
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "onclick") node.addEventListener("click", value);
-    else node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null));
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
   return node;
 }
 
