@@ -32,7 +32,7 @@ bench: $(READY)  ## ratios to a reference and to the limit, measured in one run 
 	for bench in tests/bench/*.py; do $(BIN)/python $$bench || exit 1; done
 
 warm-start: $(READY)  ## make the shipped quickstart model again
-	$(BIN)/python -m murphy_jax.tasks.tokenizer murphy_jax/assets/quickstart --vocab-size 1024
+	$(BIN)/python -m murphy_jax.rollout.vocabulary murphy_jax/assets/quickstart --vocab-size 1024
 	$(BIN)/murphy sft configs/warm_start.yaml
 	cp runs/warm_start/model/config.json runs/warm_start/model/model.safetensors murphy_jax/assets/quickstart/
 

@@ -1,4 +1,4 @@
-"""Policies without a model, which show that prompts, extraction and sandbox are right: they go the same way as a model."""
+"""Policies without a model, which go the same way as one and so show that prompts and sandbox are right."""
 
 from collections.abc import Iterator, Sequence
 

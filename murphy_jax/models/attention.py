@@ -15,6 +15,7 @@ Axes: B groups, K kv heads, R query heads a kv head, G members, T query tokens, 
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -44,22 +45,24 @@ def attend(
 
     Every query must keep at least one of its own keys.
     """
+    sources = [("bkgsd", own, keep_own[None, None, None, :, None, :])]
+    if shared is not None and keep_shared is not None:
+        sources.append(("bksd", shared, keep_shared[:, None, None, None, None, :]))
     scale = query.shape[-1] ** -0.5
-    own_score = _product("bkgtrd,bkgsd->bkgtrs", query, own.key) * scale
-    own_score = jnp.where(keep_own[None, None, None, :, None, :], own_score, _MASKED)
-    peak = jnp.max(own_score, axis=-1, keepdims=True)
-    if shared is None or keep_shared is None:
-        weight = jnp.exp(own_score - jax.lax.stop_gradient(peak))
-        total = jnp.sum(weight, axis=-1, keepdims=True)
-        mixed = _product("bkgtrs,bkgsd->bkgtrd", weight.astype(query.dtype), own.value)
-        return (mixed / total).astype(query.dtype)
-    shared_score = _product("bkgtrd,bkcd->bkgtrc", query, shared.key) * scale
-    shared_score = jnp.where(keep_shared[:, None, None, None, None, :], shared_score, _MASKED)
-    peak = jax.lax.stop_gradient(jnp.maximum(peak, jnp.max(shared_score, axis=-1, keepdims=True)))
-    own_weight, shared_weight = jnp.exp(own_score - peak), jnp.exp(shared_score - peak)
-    total = jnp.sum(own_weight, axis=-1, keepdims=True) + jnp.sum(shared_weight, axis=-1, keepdims=True)
-    mixed = _product("bkgtrs,bkgsd->bkgtrd", own_weight.astype(query.dtype), own.value)
-    mixed = mixed + _product("bkgtrc,bkcd->bkgtrd", shared_weight.astype(query.dtype), shared.value)
+    scores = [
+        jnp.where(keep, _product(f"bkgtrd,{axes}->bkgtrs", query, source.key) * scale, _MASKED)
+        for axes, source, keep in sources
+    ]
+    peak = reduce(jnp.maximum, [jnp.max(score, axis=-1, keepdims=True) for score in scores])
+    weights = [jnp.exp(score - jax.lax.stop_gradient(peak)) for score in scores]
+    total = reduce(jnp.add, [jnp.sum(weight, axis=-1, keepdims=True) for weight in weights])
+    mixed = reduce(
+        jnp.add,
+        [
+            _product(f"bkgtrs,{axes}->bkgtrd", weight.astype(query.dtype), source.value)
+            for weight, (axes, source, _) in zip(weights, sources, strict=True)
+        ],
+    )
     return (mixed / total).astype(query.dtype)
 
 

@@ -82,7 +82,10 @@ def unstack(model: Decoder) -> Unstacked:
 
 
 def forward(model: Decoder, token: Int[Array, "B N"]) -> Float[Array, "B N W"]:
-    """Hidden states of plain right-padded rows, after the final norm; no token sees what stands behind it."""
+    """Hidden states of plain rows, after the final norm.
+
+    No token sees what stands behind it, so right-padded rows need no lengths.
+    """
     hidden, _ = _scan(model, token, _row_position(token), attend_rows, remat=False)
     return model.final_norm(hidden)
 

@@ -15,6 +15,7 @@ from murphy_jax.models.config import ModelConfig
 from murphy_jax.models.decoder import Decoder
 from murphy_jax.rollout import prompts
 from murphy_jax.rollout.grow import Attempt
+from murphy_jax.sandbox import Verdict
 from murphy_jax.tasks import tokenizer as tokenizers
 from murphy_jax.tasks.task import Task
 
@@ -84,10 +85,7 @@ def make_render(tokenizer: Any, settings: config.Rollout) -> Callable[[Task, Seq
 
     def render(task: Task, history: Sequence[Attempt]) -> list[int]:
         shown = history if settings.history == "all" else history[-1:]
-        attempts = [
-            (attempt.completion, prompts.feedback(attempt.verdict, max_characters=settings.feedback_characters))
-            for attempt in shown
-        ]
+        attempts = [(attempt.completion, feedback_of(attempt.verdict, settings)) for attempt in shown]
         return prompts.render(tokenizer, task, attempts, max_tokens=settings.max_context_tokens)
 
     return render
@@ -105,6 +103,11 @@ def check_lengths(rollout: config.Rollout, loaded: Loaded) -> None:
             f"rollout.max_context_tokens + rollout.max_completion_tokens is {total}, but the model has "
             f"{loaded.config.max_positions} positions. Lower one of them."
         )
+
+
+def feedback_of(verdict: Verdict, settings: config.Rollout) -> str:
+    """The feedback on a program, as long as `settings` allow."""
+    return prompts.feedback(verdict, max_characters=settings.feedback_characters)
 
 
 def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:

@@ -19,14 +19,11 @@ class Sandbox:
         limits: what each program may use.
         workers: how many programs run at a time, by default one a usable CPU core.
         namespaces: whether to use kernel namespaces where they can be had.
-        user: whether to run programs as another user where that can be had.
     """
 
-    def __init__(
-        self, limits: Limits, *, workers: int | None = None, namespaces: bool = True, user: bool = True
-    ) -> None:
+    def __init__(self, limits: Limits, *, workers: int | None = None, namespaces: bool = True) -> None:
         self.num_workers = workers or num_cores()
-        self._workers = [Worker(limits, namespaces=namespaces, user=user) for _ in range(self.num_workers)]
+        self._workers = [Worker(limits, namespaces=namespaces) for _ in range(self.num_workers)]
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(self.num_workers, thread_name_prefix="sandbox")
         for worker in self._workers:

@@ -1,21 +1,27 @@
-"""One zygote as the trainer sees it: started when first needed, asked for one verdict at a time, replaced when it fails."""
+"""One zygote as the trainer sees it: started when needed, asked for one verdict at a time, replaced when it fails."""
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .harness import frames
+from .harness.workspace import empty
 from .program import Limits, Program
 from .verdict import Outcome, TestResult, Verdict
 
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.zygote import main; del sys.path[0]; main(int(sys.argv[2]))"
+_BOOT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from harness.zygote import main
+del sys.path[0]
+main(int(sys.argv[2]))
+"""
 _ATTEMPTS = 2
 _START_SECONDS = 60.0
 _MARGIN_SECONDS = 30.0
@@ -29,12 +35,11 @@ class Worker:
     Args:
         limits: what each program may use.
         namespaces: whether to try kernel namespaces.
-        user: whether to try another user.
     """
 
-    def __init__(self, limits: Limits, *, namespaces: bool = True, user: bool = True) -> None:
+    def __init__(self, limits: Limits, *, namespaces: bool = True) -> None:
         self._limits = limits
-        self._settings = {"namespaces": namespaces, "user": user}
+        self._settings = {"namespaces": namespaces}
         self._interrupted = False
         self._zygote: _Zygote | None = None
 
@@ -46,7 +51,9 @@ class Worker:
                 fault = "the sandbox was closed"
                 break
             try:
-                answer = self._started().ask(_job(program, self._limits), _patience(self._limits))
+                limits = _limits_of(program, self._limits)
+                message = {**vars(program), "limits": vars(limits)}
+                answer = self._started().ask(message, limits.wall_seconds + _MARGIN_SECONDS)
             except (OSError, EOFError, ValueError) as error:
                 fault = f"the sandbox's process failed: {type(error).__name__}: {error}"
                 self.stop()
@@ -88,6 +95,8 @@ class Worker:
     def _started(self) -> "_Zygote":
         self.start()
         assert self._zygote is not None
+        if self._interrupted:  # it was interrupted while this one was being made
+            self._zygote.hang_up()
         self._zygote.wait_until_ready()
         return self._zygote
 
@@ -111,10 +120,14 @@ class _Zygote:
 
         Raises:
             OSError, EOFError, ValueError: the zygote died or hangs.
+            PermissionError: it refuses to run programs here.
         """
         if not self._ready:
             self._connection.settimeout(_START_SECONDS)
-            self.isolation = tuple(frames.receive(self._connection)["isolation"])
+            greeting = frames.receive(self._connection)
+            if "refused" in greeting:
+                raise PermissionError(greeting["refused"])
+            self.isolation = tuple(greeting["isolation"])
             self._ready = True
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -141,12 +154,14 @@ class _Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # gone where the zygote ended as it should
+            empty(self._folder)
+            self._folder.rmdir()
 
 
 def _launch(descriptor: int) -> subprocess.Popen[bytes]:
     """Start a bare interpreter on the zygote's program: no site-packages, nothing of the user's environment."""
-    arguments = ["-s", "-S", "-P", "-B", "-c", _BOOT, str(Path(__file__).parent), str(descriptor)]
+    arguments = ["-s", "-S", "-P", "-B", "-W", "ignore", "-c", _BOOT, str(Path(__file__).parent), str(descriptor)]
     environment = {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
@@ -167,14 +182,12 @@ def _launch(descriptor: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _job(program: Program, limits: Limits) -> dict[str, Any]:
-    if program.cpu_seconds is not None:
-        limits = replace(limits, cpu_seconds=program.cpu_seconds)
-    return {**asdict(program), "limits": asdict(limits)}
-
-
-def _patience(limits: Limits) -> float:
-    return limits.wall_seconds + _MARGIN_SECONDS
+def _limits_of(program: Program, limits: Limits) -> Limits:
+    """The limits of one program: where it has its own CPU time, the wall clock stretches with it."""
+    if program.cpu_seconds is None:
+        return limits
+    wall_seconds = limits.wall_seconds * max(1.0, program.cpu_seconds / limits.cpu_seconds)
+    return replace(limits, cpu_seconds=program.cpu_seconds, wall_seconds=wall_seconds)
 
 
 def _verdict(answer: dict[str, Any]) -> Verdict:

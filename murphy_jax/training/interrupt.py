@@ -28,7 +28,7 @@ class Interrupt:
         """0 where the run ended by itself or was preempted, 130 after Ctrl-C."""
         return 130 if self.signal is signal.SIGINT else 0
 
-    def _record(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, _frame: FrameType | None) -> None:
         if self.signal is signal.SIGINT and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from murphy_jax.rollout import prompts
+from murphy_jax import config
 from murphy_jax.rollout.grow import Group, Rollout
+from murphy_jax.rollout.load import feedback_of
 from murphy_jax.training.batch import Assignment
 
 
@@ -16,8 +17,7 @@ def tree_records(
     *,
     step: int,
     count: int,
-    turns: int,
-    feedback_characters: int,
+    settings: config.Rollout,
 ) -> list[dict[str, Any]]:
     """The trees of the first `count` prompts, visited groups only, in level order."""
     arrays = {name: np.asarray(getattr(assignment, name)) for name in ("credit", "advantage", "kept")}
@@ -26,16 +26,16 @@ def tree_records(
             "step": step,
             "task_id": groups[0].request.task.task_id,
             "prompt": groups[0].request.task.prompt,
-            "num_turns": turns,
+            "num_turns": settings.turns,
             "group_size": len(groups[0].verdicts),
-            "groups": [_group(group, arrays, tokenizer, feedback_characters) for group in groups],
+            "groups": [_group(group, arrays, tokenizer, settings) for group in groups],
         }
         for prompt in range(min(count, len(rollout.judged)))
         if (groups := [group for group in rollout.groups if group.request.prompt == prompt])
     ]
 
 
-def _group(group: Group, arrays: dict[str, np.ndarray], tokenizer: Any, feedback_characters: int) -> dict[str, Any]:
+def _group(group: Group, arrays: dict[str, np.ndarray], tokenizer: Any, settings: config.Rollout) -> dict[str, Any]:
     where = (group.request.prompt, group.request.group)
     size = len(group.verdicts)
     values = {name: array[where] for name, array in arrays.items()}
@@ -66,7 +66,7 @@ def _group(group: Group, arrays: dict[str, np.ndarray], tokenizer: Any, feedback
                     }
                     for test in verdict.tests
                 ],
-                "feedback": prompts.feedback(verdict, max_characters=feedback_characters),
+                "feedback": feedback_of(verdict, settings),
             }
             for member, verdict in enumerate(group.verdicts)
         ],

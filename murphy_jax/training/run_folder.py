@@ -1,4 +1,4 @@
-"""The folder of a run: made once, claimed by one process at a time, resumed only with the configuration it was made with."""
+"""The folder of a run: claimed by one process at a time, resumed only with the configuration it was made with."""
 
 import fcntl
 from pathlib import Path

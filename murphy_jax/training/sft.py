@@ -76,7 +76,8 @@ def sft(settings: config.Config, *, console: Console) -> int:
         record = evaluator(state.params).record(
             step=settings.training.steps, benchmark=settings.evaluation.tasks.benchmark
         )
-        metrics_log.MetricsLog(folder.evaluations).write(settings.training.steps, record)
+        fields = {name: value for name, value in record.items() if name != "step"}
+        metrics_log.MetricsLog(folder.evaluations).write(settings.training.steps, fields)
     export(loaded, state, folder.model)
     console.print(iteration_table(record, None))
     console.print(f"Model: {folder.model}")

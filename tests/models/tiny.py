@@ -1,6 +1,7 @@
 """A decoder of a few thousand parameters and batches of sibling groups: what every model test starts from."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,8 +26,9 @@ CONFIG = ModelConfig(
 )
 
 
+@cache
 def make_decoder(*, tied: bool = True, seed: int = 0, dtype: DType = "float32") -> Decoder:
-    """A random decoder."""
+    """A random decoder, made once: tests do not change it."""
     return Decoder(replace(CONFIG, tied_embeddings=tied), rngs=nnx.Rngs(seed), dtype=dtype)
 
 

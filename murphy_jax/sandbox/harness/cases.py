@@ -4,12 +4,13 @@ An assertion about one comparison, `assert L == R`, is compiled as
 
     @check = 3; @left = L; @right = R; assert @left == @right
 
-in names that no source can spell. Each side is evaluated once and in order, nothing is looked up by name that the program could
-replace, and a failure is still the interpreter's own AssertionError. The values are then read from the frame that it left in
-its traceback, so an assertion that holds costs two assignments. `assert A and B` becomes two assertions.
+in names that no source can spell. Each side is evaluated once and in order, nothing is looked up by name that the
+program could replace, and a failure is still the interpreter's own AssertionError. The values are then read from the
+frame that it left in its traceback, so an assertion that holds costs two assignments. `assert A and B` becomes two
+assertions.
 
-Not done: chained comparisons and `or` keep their meaning but show no values; an argument that the program changed is shown as
-it was left.
+Not done: chained comparisons and `or` keep their meaning but show no values; an argument that the program changed is
+shown as it was left.
 """
 
 import ast
@@ -123,8 +124,9 @@ def is_failed_assertion(error: BaseException) -> bool:
 
 def _failed_check(frame: FrameType, test: Test) -> Check | None:
     number = frame.f_locals.get(CHECK)
-    known = type(number) is int and 0 <= number < len(test.checks)
-    return test.checks[number] if known else None
+    if type(number) is not int or not 0 <= number < len(test.checks):
+        return None
+    return test.checks[number]
 
 
 def _case(frames: list[TracebackType], test: Test, check: Check | None) -> str:
@@ -211,7 +213,7 @@ class _Rewriter(ast.NodeTransformer):
     def _pair(
         self, left: ast.expr, right: ast.expr, test: ast.expr, relation: str, mirrored: str
     ) -> tuple[list[ast.stmt], ast.expr, Check]:
-        """Two values that are compared; the one that calls the function under test is the subject, else the left one."""
+        """Two values that are compared; the one with a call under test is the subject, else the left one."""
         swap = self._calls_something(right) and not self._calls_something(left)
         check = Check(right, RIGHT, LEFT, mirrored) if swap else Check(left, LEFT, RIGHT, relation)
         return [_assign(LEFT, left), _assign(RIGHT, right)], test, check
@@ -241,7 +243,7 @@ class _Renderer(ast.NodeTransformer):
         """One argument, or the several that `*name` stands for."""
         if isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Name):
             value = self._names.get(argument.value.id)
-            if type(value) in (list, tuple):
+            if isinstance(value, list | tuple):
                 return [ast.Name(texts.show(item, MAX_ARGUMENT)) for item in value]
         return [self._value(argument)]
 

@@ -1,9 +1,10 @@
 """What the kernel takes away from a zygote and its children: namespaces and privileges.
 
-Each step is tried, none is required, and what was achieved is reported by name. All of it is Linux; elsewhere nothing is held.
+Each step is tried, and what was achieved is reported by name. One is required: a program never runs as root. All of it
+is Linux; elsewhere nothing is held.
 
     network namespace    no interface but a loopback that is down
-    process namespace    the program sees no process but its own, and they all die with the zygote
+    process namespace    the program can signal no process but its own, and they all die with the zygote
     own user             the program runs as a user that owns nothing but its directory
     no privileges        no capabilities, and set-user-id programs give none
 """
@@ -39,19 +40,24 @@ class Isolation:
     counted: bool
 
 
-def enter(folder: Path, *, namespaces: bool, user: bool) -> Isolation:
-    """Isolate this process; with a process namespace the caller goes on as its first process, a fork of the one started.
+def enter(folder: Path, *, namespaces: bool) -> Isolation:
+    """Isolate this process. With a process namespace the caller goes on as its first process, in a fork.
 
     Args:
-        folder: the only directory that programs write to.
+        folder: where programs get their directory.
         namespaces: whether to try namespaces.
-        user: whether to try another user.
+
+    Raises:
+        PermissionError: this is root, and there is no other user to take.
     """
     if sys.platform != "linux":
+        if os.geteuid() == 0:
+            raise PermissionError("root runs no program itself: start as another user")
         return Isolation((), None, False)
+    is_root = os.geteuid() == 0
     held = []
     number = _FIRST_USER + os.getpid()
-    own_space = namespaces and os.geteuid() != 0 and _own_user_namespace()
+    own_space = namespaces and not is_root and _own_user_namespace()
     if namespaces and _unshare(_NEWNET):
         held.append(NETWORK)
     if namespaces and _unshare(_NEWPID):
@@ -61,11 +67,11 @@ def enter(folder: Path, *, namespaces: bool, user: bool) -> Isolation:
     _control(_SET_DUMPABLE, 0)
     if _control(_SET_NO_NEW_PRIVS, 1):
         held.append(PRIVILEGES)
-    other = next((n for n in (number, _NOBODY) if user and _can_become(n, folder)), None)
+    other = next((n for n in (number, _NOBODY) if is_root and _can_enter(n, folder)), None)
     if other is not None:
         held.append(USER)
-    elif user and os.geteuid() == 0:
-        raise PermissionError(f"root runs no program itself, and no other user can reach {folder}")
+    elif is_root:
+        raise PermissionError(f"root runs no program itself, and no other user can reach {folder}: set TMPDIR")
     return Isolation(tuple(held), other, other == number or own_space)
 
 
@@ -78,6 +84,9 @@ def drop(isolation: Isolation) -> None:
     elif PRIVILEGES in isolation.held:
         header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
         _libc().capset(header, (ctypes.c_uint32 * 6)())
+    if sys.platform == "linux" and PROCESSES not in isolation.held:
+        _control(_SET_PDEATHSIG, signal.SIGKILL)  # else a program outlives a zygote that dies
+    assert os.geteuid() != 0, "a program never runs as root"
 
 
 def _libc() -> ctypes.CDLL:
@@ -117,18 +126,11 @@ def _continue_as_first_process() -> None:
     os._exit(0)
 
 
-def _can_become(user: int, folder: Path) -> bool:
-    """Whether programs can run as that user. Root never runs them itself, even where the library is out of the user's sight:
-
-    then only the preloaded modules can be imported, which is better than a program that may write root's files.
-    """
-    return os.geteuid() == 0 and _readable(user, folder)
-
-
-def _readable(user: int, path: Path) -> bool:
+def _can_enter(user: int, folder: Path) -> bool:
+    """Whether root can become that user, and that user reaches the folder."""
     try:
         os.seteuid(user)
-        return os.access(path, os.R_OK | os.X_OK, effective_ids=True)
+        return os.access(folder, os.R_OK | os.X_OK, effective_ids=True)
     except OSError:
         return False
     finally:

@@ -2,9 +2,9 @@
 
     token kind index field field ...        fields as hexadecimal UTF-8, so no text can break a line
 
-`test` is one test's result, `rest` the same result for all that are left, `fault` the harness's own failure. A line without this
-job's token, or not of the next test in order, is ignored. Not JSON: the child shares its modules with the program, which may
-have patched the encoder.
+`test` is one test's result, `rest` the same result for all that are left, `fault` the harness's own failure. A line
+without this job's token, or not of the next test in order, is ignored. Not JSON: the child shares its modules with the
+program, which may have patched the encoder.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +17,44 @@ OPEN_FILES = 64
 MAX_DESCRIPTOR = 1024
 
 
-def confine(limits: dict[str, Any], folder: Path, isolation: Isolation, results: int, output: int) -> None:
-    """Leave this process nothing but its directory, its output and the pipe for its results.
+@dataclass(frozen=True)
+class Confinement:
+    """What is left to a child.
 
-    Args:
+    Attributes:
         limits: the fields of `Limits`.
         folder: becomes the working directory.
         isolation: whose user to take.
+        base_bytes: the zygote's own address space, on top of which memory is counted.
         results: a descriptor to keep.
         output: the descriptor that becomes standard output and error.
     """
-    os.setsid()
+
+    limits: dict[str, Any]
+    folder: str
+    isolation: Isolation
+    base_bytes: int
+    results: int
+    output: int
+
+
+def confine(confinement: Confinement) -> None:
+    """Leave this process nothing but its directory, its output and the pipe for its results.
+
+    Raises:
+        OSError: the kernel refuses something; the program must not run then.
+    """
+    os.setpgid(0, 0)  # the session is the zygote's own already, and has no terminal
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.closerange(3, results)
-    os.closerange(results + 1, MAX_DESCRIPTOR)
-    os.chdir(folder)
-    os.environ.update(HOME=str(folder), TMPDIR=str(folder))
-    _limit_resources(limits, isolation)
-    drop(isolation)
+    os.dup2(confinement.output, 1)
+    os.dup2(confinement.output, 2)
+    os.closerange(3, confinement.results)
+    os.closerange(confinement.results + 1, MAX_DESCRIPTOR)
+    os.chdir(confinement.folder)
+    _limit_resources(confinement)
+    drop(confinement.isolation)
 
 
 def unreserve() -> None:
@@ -46,17 +63,27 @@ def unreserve() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
-def _limit_resources(limits: dict[str, Any], isolation: Isolation) -> None:
+def address_space() -> int:
+    """Bytes of address space that this process has mapped; 0 where /proc does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize()
+
+
+def _limit_resources(confinement: Confinement) -> None:
+    limits = confinement.limits
     cpu = math.ceil(limits["cpu_seconds"]) + 1
     _limit(resource.RLIMIT_CPU, cpu, cpu + 1)
     _limit(resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"])
     _limit(resource.RLIMIT_CORE, 0, 0)
     _limit(resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)
     _limit(resource.RLIMIT_STACK, STACK_BYTES, STACK_BYTES)
-    if isolation.counted:
+    if confinement.isolation.counted:
         _limit(resource.RLIMIT_NPROC, limits["processes"], limits["processes"])
     if sys.platform == "linux":
-        memory = _address_space() + limits["memory_bytes"]
+        memory = confinement.base_bytes + limits["memory_bytes"]
         _limit(resource.RLIMIT_AS, memory, memory + SPARE_BYTES)
 
 
@@ -66,8 +93,3 @@ def _limit(kind: int, soft: int, hard: int) -> None:
     if allowed != resource.RLIM_INFINITY:
         soft, hard = min(soft, allowed), min(hard, allowed)
     resource.setrlimit(kind, (soft, hard))
-
-
-def _address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()

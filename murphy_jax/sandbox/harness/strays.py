@@ -1,7 +1,7 @@
 """Descendants of the zygote: found, counted and killed, also those that left their group and session.
 
-The zygote is the first process of its namespace or a child subreaper, so an orphan becomes its child: once it has no child left,
-nothing of a job is alive.
+The zygote is the first process of its namespace or a child subreaper, so an orphan becomes its child: once it has no
+child left, nothing of a job is alive.
 """
 
 import contextlib

@@ -1,10 +1,13 @@
 """What a programmer gets to read: values, exceptions and tracebacks as short text that names no path of the host.
 
-Runs beside untrusted code: a value's `__repr__` or an exception's `__str__` may raise, loop or lie. Raising is handled here,
-looping by the limits of the process; a lie only misleads the program's own author.
+Runs beside untrusted code: a value's `__repr__` or an exception's `__str__` may raise, loop or lie. Raising is
+handled here, looping by the limits of the process; a lie only misleads the program's own author. Characters that a
+terminal or a log would act on are escaped, and addresses, which differ from run to run, are left out; a chat
+template's tokens are not known here and stay.
 """
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ MAX_VALUE = 500
 MAX_MESSAGE = 1000
 MAX_LINE = 200
 MAX_FRAMES = 4
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -30,11 +34,23 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[:head]} ... {len(text) - limit} characters ... {text[len(text) - limit + head :]}"
 
 
+def printable(text: str) -> str:
+    r"""`text` with everything but printable characters and line ends escaped, and without addresses.
+
+    >>> printable("a\x1b[2Jb <object at 0x7f00>")
+    'a\\x1b[2Jb <object at 0x...>'
+    """
+    text = _ADDRESS.sub("at 0x...", text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
+
+
 def show(value: object, limit: int = MAX_VALUE) -> str:
     """`repr(value)`, shortened in the middle; the type's name where there is no repr."""
     try:
-        return shorten(repr(value), limit)
-    except Exception as error:
+        return printable(shorten(repr(value), limit))
+    except BaseException as error:
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
 
 
@@ -49,8 +65,8 @@ def message(error: BaseException, folder: str) -> str:
     try:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
         text = f"{error.msg}{line}" if isinstance(error, SyntaxError) else str(error)
-        text = shorten(text.replace(folder, ".").replace(LIBRARY, "python"), MAX_MESSAGE)
-    except Exception:
+        text = printable(shorten(text.replace(folder, ".").replace(LIBRARY, "python"), MAX_MESSAGE))
+    except BaseException:
         return name
     return f"{name}: {text}" if text else name
 
