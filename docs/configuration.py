@@ -23,33 +23,38 @@ All keys with their defaults, written by `python docs/configuration.py`; do not 
 differs from these defaults, and `--section.key VALUE` on the command line overrides the file. A section marked with
 *none* is absent unless it is given.
 """
+PARTIAL = """\
+These defaults hold where nothing of the section is given. Where a part of it is, the rest of it is as in `tasks`: give
+`split` and `count` along."""
 SYMBOLS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "a multiple of"}
 NAMES: dict[Any, str] = {int: "integer", float: "number", str: "text", bool: "true, false", type(None): "null"}
 
 
 def render() -> str:
     """The page as text."""
-    return "\n".join([HEAD, *_lines(config.Config, ())])
+    return "\n".join([HEAD, *_lines(config.Config, config.Config(), ())]).rstrip("\n") + "\n"
 
 
-def _lines(section: type[config.Section], path: tuple[str, ...]) -> Iterator[str]:
-    """A table of a section's own keys, then its subsections."""
+def _lines(section: type[config.Section], values: config.Section, path: tuple[str, ...]) -> Iterator[str]:
+    """A table of a section's own keys with the values that hold by default, then its subsections."""
     inner = {name: child for name, field in section.model_fields.items() if (child := _section(field.annotation))}
-    rows = [_row(name, field) for name, field in section.model_fields.items() if name not in inner]
+    rows = [
+        _row(name, field, getattr(values, name)) for name, field in section.model_fields.items() if name not in inner
+    ]
     if rows:
         yield from ["| key | values | default | meaning |", "|---|---|---|---|", *rows, ""]
     for name, child in inner.items():
+        given: config.Section | None = getattr(values, name)
         dotted = ".".join((*path, name))
-        absent = section.model_fields[name].default is None
-        yield from [f"## {dotted}{' (none)' if absent else ''}", "", (child.__doc__ or "").strip(), ""]
-        yield from _lines(child, (*path, name))
+        yield from [f"## {dotted}{' (none)' if given is None else ''}", "", (child.__doc__ or "").strip(), ""]
+        if given is not None and given != child():
+            yield from [PARTIAL, ""]
+        yield from _lines(child, child() if given is None else given, (*path, name))
 
 
-def _row(name: str, field: FieldInfo) -> str:
-    default = yaml.safe_dump(field.default, default_flow_style=True).split("\n")[0]
-    if isinstance(field.default, tuple):
-        default = str(list(field.default))
-    cells = (f"`{name}`", _values(field), f"`{default}`", field.description or "")
+def _row(name: str, field: FieldInfo, value: Any) -> str:
+    default = yaml.safe_dump(list(value) if isinstance(value, tuple) else value, default_flow_style=True)
+    cells = (f"`{name}`", _values(field), f"`{default.splitlines()[0]}`", field.description or "")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

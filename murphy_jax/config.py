@@ -51,9 +51,13 @@ class Tasks(Section):
     benchmark: Literal["repair", "humaneval", "mbpp"] = "repair"
     path: str | None = Field(None, description="the benchmark's file, where it is not the one that ships")
     split: Literal["train", "heldout", "validation", "test", "prompt", "all"] | None = Field(
-        None, description="repair: train, heldout; mbpp: train, validation, test, prompt, all; humaneval: all"
+        None,
+        description="repair: train, heldout; mbpp: train, validation, test, prompt, all; humaneval: all. "
+        "Default: all; of repair train, or heldout to evaluate",
     )
-    count: int | None = Field(None, ge=1, description="tasks to take; repair: to generate (default 2,000)")
+    count: int | None = Field(
+        None, ge=1, description="tasks to take; repair: to generate, by default 2,000, or 64 to evaluate"
+    )
     seed: int = Field(0, ge=0, description="repair: seed of the generator")
 
 
@@ -74,7 +78,7 @@ class Rollout(Section):
     max_context_tokens: int = Field(1024, ge=16)
     max_completion_tokens: int = Field(512, ge=1)
     context_buckets: tuple[int, ...] = Field(
-        (), description="lengths that contexts are padded to; empty: halves of the maximum"
+        (), description="lengths that contexts are padded to; empty: a quarter, a half, all"
     )
     groups_per_batch: int = Field(16, ge=1, description="sibling groups decoded together")
     history: Literal["last", "all"] = Field("last", description="attempts shown in a repair prompt")
@@ -141,7 +145,7 @@ class Training(Section):
 class Evaluation(Section):
     """Held-out pass@1 after at most k iterations of propose, execute, repair."""
 
-    tasks: Tasks = Tasks(split="heldout", count=64)
+    tasks: Tasks = Tasks()
     policy: Literal["model", "reference", "empty"] = "model"
     iterations: int = Field(3, ge=1, le=10)
     samples: int = Field(1, ge=1, description="attempts at every task, averaged")

@@ -30,7 +30,7 @@ class Evaluator:
         self._sandbox = sandbox
         self._render = make_render(tokenizer, settings.rollout)
         self._key = jax.random.fold_in(jax.random.key(settings.training.seed), _STREAM)
-        self.tasks = task_loader.load(settings.evaluation.tasks)
+        self.tasks = task_loader.load(settings.evaluation.tasks, held_out=True)
         self._sampler = None if loaded is None else _sampler(settings, loaded)
 
     def __call__(self, params: nnx.State | None) -> Evaluation:

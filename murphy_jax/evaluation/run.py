@@ -23,10 +23,10 @@ def evaluate(settings: config.Config, *, console: Console) -> int:
         UserError: bad input, or the grader failed more often than allowed.
     """
     loaded = load_policy(settings.model, seed=settings.training.seed) if settings.evaluation.policy == "model" else None
-    if loaded is not None:
-        check_lengths(settings.rollout, loaded)
     with make_sandbox(settings.sandbox) as sandbox:
         evaluator = Evaluator(settings, loaded, _tokenizer(settings, loaded), sandbox)
+        if loaded is not None:
+            check_lengths(settings.rollout, loaded, evaluator.tasks)
         evaluation = evaluator(None if loaded is None else loaded.params)
     record = evaluation.record(step=0, benchmark=settings.evaluation.tasks.benchmark)
     if settings.evaluation.output is not None:

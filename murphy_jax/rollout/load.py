@@ -91,11 +91,11 @@ def make_render(tokenizer: Any, settings: config.Rollout) -> Callable[[Task, Seq
     return render
 
 
-def check_lengths(rollout: config.Rollout, loaded: Loaded) -> None:
-    """Refuse contexts and completions that the model has no positions for.
+def check_lengths(rollout: config.Rollout, loaded: Loaded, tasks: Sequence[Task]) -> None:
+    """Refuse, before a run starts, lengths that the model has no positions for, and tasks that fit no context.
 
     Raises:
-        UserError: their sum is over the model's limit.
+        UserError: the lengths are over the model's limit, or a task is over the configured one.
     """
     total = rollout.max_context_tokens + rollout.max_completion_tokens
     if total > loaded.config.max_positions:
@@ -103,6 +103,8 @@ def check_lengths(rollout: config.Rollout, loaded: Loaded) -> None:
             f"rollout.max_context_tokens + rollout.max_completion_tokens is {total}, but the model has "
             f"{loaded.config.max_positions} positions. Lower one of them."
         )
+    shown = min(1, rollout.turns - 1) if rollout.history == "last" else rollout.turns - 1
+    prompts.check_fits(loaded.tokenizer, tasks, num_attempts=shown, max_tokens=rollout.max_context_tokens)
 
 
 def feedback_of(verdict: Verdict, settings: config.Rollout) -> str:

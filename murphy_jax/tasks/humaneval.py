@@ -16,7 +16,7 @@ from murphy_jax.tasks import rows
 from murphy_jax.tasks.rows import Row
 from murphy_jax.tasks.task import Task
 
-INSTRUCTION = "Complete the function. Give the whole function, with what it needs, in one ```python block."
+INSTRUCTION = "Complete the function. Give the whole function, with what it needs."
 CHECK = "check"
 _METADATA = "METADATA"
 _FUNCTION = "_test"

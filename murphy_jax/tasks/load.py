@@ -8,8 +8,8 @@ from murphy_jax.tasks import humaneval, mbpp, repair
 from murphy_jax.tasks.task import Task
 
 
-def load(settings: config.Tasks) -> tuple[Task, ...]:
-    """Load or generate the tasks.
+def load(settings: config.Tasks, *, held_out: bool = False) -> tuple[Task, ...]:
+    """Load or generate the tasks; of a benchmark with a split of its own, held-out ones where none is named.
 
     Raises:
         UserError: the file cannot be read or a row is malformed, or no task is left.
@@ -17,11 +17,9 @@ def load(settings: config.Tasks) -> tuple[Task, ...]:
     path = None if settings.path is None else Path(settings.path).expanduser()
     match settings.benchmark:
         case "repair":
-            count = settings.count or 2000
-            return tuple(
-                example.task
-                for example in repair.generate(count=count, seed=settings.seed, split=settings.split or "train")
-            )
+            split = settings.split or ("heldout" if held_out else "train")
+            count = settings.count or (64 if held_out else 2000)
+            return tuple(example.task for example in repair.generate(count=count, seed=settings.seed, split=split))
         case "humaneval":
             tasks = humaneval.load(path)
         case "mbpp":

@@ -49,10 +49,11 @@ def train(settings: config.Config, *, resume: bool, console: Console) -> int:
         shard_count=jax.process_count(),
     )
     loaded = load_policy(settings.model, seed=settings.training.seed)
-    check_lengths(settings.rollout, loaded)
+    check_lengths(settings.rollout, loaded, tasks)
     with ExitStack() as stack:
         sandbox = stack.enter_context(make_sandbox(settings.sandbox))
         evaluator = Evaluator(settings, loaded, loaded.tokenizer, sandbox)
+        check_lengths(settings.rollout, loaded, evaluator.tasks)
         folder = RunFolder(settings, resume=resume)
         checkpoints = stack.enter_context(Checkpoints(folder.checkpoints, keep=settings.training.keep_checkpoints))
         interrupt = stack.enter_context(Interrupt())

@@ -57,10 +57,10 @@ def sft(settings: config.Config, *, console: Console) -> int:
         raise UserError("No section sft: murphy sft needs sft.examples, sft.repair_share or sft.batch_size set.")
     enable_compilation_cache(settings.training)
     loaded = load_policy(settings.model, seed=settings.training.seed)
-    check_lengths(settings.rollout, loaded)
     with ExitStack() as stack:
         sandbox = stack.enter_context(make_sandbox(settings.sandbox))
         evaluator = Evaluator(settings, loaded, loaded.tokenizer, sandbox)
+        check_lengths(settings.rollout, loaded, evaluator.tasks)
         examples = make_examples(settings, loaded, sandbox)
         folder = RunFolder(settings, resume=False)
         log = metrics_log.MetricsLog(folder.metrics)
@@ -73,12 +73,12 @@ def sft(settings: config.Config, *, console: Console) -> int:
                 state, loss = update(state, *next(batches))
                 log.write(step, {"loss": float(loss)})
                 progress.advance(status=f"loss {float(loss):.3f}")
+        export(loaded, state, folder.model)
         record = evaluator(state.params).record(
             step=settings.training.steps, benchmark=settings.evaluation.tasks.benchmark
         )
         fields = {name: value for name, value in record.items() if name != "step"}
         metrics_log.MetricsLog(folder.evaluations).write(settings.training.steps, fields)
-    export(loaded, state, folder.model)
     console.print(iteration_table(record, None))
     console.print(f"Model: {folder.model}")
     return 0

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
@@ -56,7 +57,7 @@ class Step:
             loaded.graph,
             self.optimizer,
             settings.objective,
-            reference=loaded.params if settings.objective.kl_coefficient > 0 else None,
+            reference=jax.tree.map(jnp.copy, loaded.params) if settings.objective.kl_coefficient > 0 else None,
         )
 
     @property

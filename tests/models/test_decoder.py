@@ -1,6 +1,7 @@
 """The decoder as a module: what it holds, the types it computes in, what it costs to trace and to differentiate."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,16 +18,16 @@ def test_every_layer_parameter_is_stacked_and_differs_between_layers() -> None:
     model = make_decoder()
     for leaf in jax.tree.leaves(model.layers):
         assert leaf.shape[0] == CONFIG.num_layers
-    kernel = model.layers.mlp.gate.kernel[...]
-    assert jnp.all(jnp.std(kernel[1:] - kernel[:-1], axis=(1, 2)) > CONFIG.initializer_range / 2)
+    kernel = np.asarray(model.layers.mlp.gate.kernel[...])
+    assert np.all(np.std(kernel[1:] - kernel[:-1], axis=(1, 2)) > CONFIG.initializer_range / 2)
 
 
 def test_the_initial_weights_have_the_standard_deviation_of_the_config() -> None:
     model = make_decoder(tied=False)
     for name in ("query", "key", "value", "output"):
-        kernel = getattr(model.layers, name).kernel[...]
-        np.testing.assert_allclose(jnp.std(kernel), CONFIG.initializer_range, rtol=0.1)
-    np.testing.assert_allclose(jnp.std(model.embedding[...]), CONFIG.initializer_range, rtol=0.1)
+        kernel = np.asarray(getattr(model.layers, name).kernel[...])
+        np.testing.assert_allclose(np.std(kernel), CONFIG.initializer_range, rtol=0.1)
+    np.testing.assert_allclose(np.std(np.asarray(model.embedding[...])), CONFIG.initializer_range, rtol=0.1)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -55,7 +56,8 @@ def test_bfloat16_computes_in_bfloat16_keeps_float32_parameters_and_gives_float3
     np.testing.assert_allclose(value, expected_value, rtol=0.01)
     for got, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True):
         assert got.dtype == jnp.float32
-        assert jnp.linalg.norm(got - wanted) < 0.1 * jnp.linalg.norm(wanted)
+        difference = np.asarray(got) - np.asarray(wanted)
+        assert np.linalg.norm(difference) < 0.1 * np.linalg.norm(np.asarray(wanted))
 
 
 def test_the_trainer_can_split_the_model_and_jit_over_its_parameters() -> None:
@@ -96,19 +98,17 @@ def test_the_traced_program_does_not_grow_with_depth() -> None:
     assert num_equations(2) == num_equations(5)
 
 
-def test_recomputing_layers_in_the_backward_pass_saves_memory() -> None:
+def test_recomputing_layers_keeps_less_for_the_backward_pass() -> None:
     model, context, member = make_decoder(), make_tokens(4, 48), make_tokens(4, 2, 16)
     length = jnp.full(4, 48, jnp.int32)
 
-    def temporaries(remat: bool) -> int:
-        def loss(model: Decoder) -> Float[Array, ""]:
-            return jnp.sum(decoder.encode_groups(model, context, length, member, remat=remat)[1] ** 2)
+    def kept(remat: bool) -> int:
+        def backward(model: Decoder) -> Any:
+            return jax.vjp(lambda model: decoder.encode_groups(model, context, length, member, remat=remat), model)[1]
 
-        analysis = jax.jit(jax.grad(loss)).lower(model).compile().memory_analysis()
-        assert analysis is not None
-        return int(analysis.temp_size_in_bytes)
+        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(backward, model)))
 
-    assert temporaries(True) < 0.7 * temporaries(False)
+    assert kept(True) < 0.3 * kept(False)
 
 
 def test_unstacked_layers_are_the_slices_of_the_stacked_ones_in_the_type_of_the_arithmetic() -> None:

@@ -52,27 +52,24 @@ def test_encoded_groups_equal_plain_rows(tied: bool, remat: bool) -> None:
     model, (context, length, member) = make_decoder(tied=tied), groups()
     ours = jax.jit(lambda model: decoder.encode_groups(model, context, length, member, remat=remat))(model)
     for got, expected in zip(ours, jax.jit(row_wise)(model, context, length, member), strict=True):
-        assert jnp.abs(expected).max() > 0.5
+        assert np.abs(np.asarray(expected)).max() > 0.5
         np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE)
 
 
 def test_the_gradient_of_the_log_probs_equals_that_of_plain_rows() -> None:
     model, (context, length, member) = make_decoder(tied=False), groups()
 
-    def ours(model: Decoder, remat: bool) -> Float[Array, ""]:
-        hidden = decoder.encode_groups(model, context, length, member, remat=remat)
-        return log_prob_sum(model, *hidden, member)
+    def ours(model: Decoder) -> Float[Array, ""]:
+        return log_prob_sum(model, *decoder.encode_groups(model, context, length, member), member)
 
     def theirs(model: Decoder) -> Float[Array, ""]:
         return log_prob_sum(model, *row_wise(model, context, length, member), member)
 
-    expected_loss, expected = jax.jit(jax.value_and_grad(theirs))(model)
-    for remat in (True, False):
-        loss, gradient = jax.jit(jax.value_and_grad(ours), static_argnums=1)(model, remat)
-        np.testing.assert_allclose(loss, expected_loss, rtol=TOLERANCE)
-        for got, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True):
-            scale = jnp.maximum(jnp.abs(wanted).max(), 1e-3)
-            np.testing.assert_allclose(got / scale, wanted / scale, rtol=0, atol=TOLERANCE)
+    (loss, gradient), (expected_loss, expected) = (jax.jit(jax.value_and_grad(f))(model) for f in (ours, theirs))
+    np.testing.assert_allclose(loss, expected_loss, rtol=TOLERANCE)
+    for got, wanted in zip(leaves(gradient), leaves(expected), strict=True):
+        assert np.abs(wanted).max() > 0.1
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=TOLERANCE * np.abs(wanted).max())
 
 
 def test_what_stands_in_the_padding_changes_neither_states_nor_gradients() -> None:
@@ -88,8 +85,8 @@ def test_what_stands_in_the_padding_changes_neither_states_nor_gradients() -> No
 
     step = jax.jit(jax.value_and_grad(run, has_aux=True))
     first, second = step(model, 0), step(model, 40)
-    for got, expected in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
-        np.testing.assert_allclose(got, expected, rtol=0, atol=0)
+    for got, expected in zip(leaves(first), leaves(second), strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_siblings_do_not_see_each_other_and_no_token_sees_the_future() -> None:
@@ -98,12 +95,13 @@ def test_siblings_do_not_see_each_other_and_no_token_sees_the_future() -> None:
     _, before = encode(model, context, length, member)
     changed = member.at[:, 1, 2].set((member[:, 1, 2] + 1) % CONFIG.vocab_size)
     _, after = encode(model, context, length, changed)
+    before, after = np.asarray(before), np.asarray(after)
     np.testing.assert_array_equal(after[:, 0], before[:, 0])
     np.testing.assert_array_equal(after[:, 1, :2], before[:, 1, :2])
-    assert jnp.all(jnp.abs(after[:, 1, 2:] - before[:, 1, 2:]).max(axis=-1) > TOLERANCE)
+    assert np.all(np.abs(after[:, 1, 2:] - before[:, 1, 2:]).max(axis=-1) > TOLERANCE)
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 99), num_valid=st.integers(1, 6), group_size=st.integers(1, 3), num_tokens=st.integers(1, 4))
 def test_any_shape_of_group_equals_plain_rows(seed: int, num_valid: int, group_size: int, num_tokens: int) -> None:
     model = make_decoder(seed=seed)
@@ -126,8 +124,12 @@ def test_cached_decoding_equals_the_full_forward_at_every_position(dtype: str, t
         assert distance(hidden, expected[:, :, step]) < tolerance
 
 
+def leaves(tree: object) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
 def distance(left: Float[Array, "..."], right: Float[Array, "..."]) -> float:
-    return float(jnp.abs(left.astype(jnp.float32) - right.astype(jnp.float32)).max())
+    return float(np.abs(np.asarray(left, np.float32) - np.asarray(right, np.float32)).max())
 
 
 def decode_all(model: Decoder, context: cache.ContextCache, member: Int[Array, "B G T"]) -> list[Float[Array, "B G W"]]:
