@@ -33,8 +33,10 @@ bench: $(READY)  ## ratios to a reference and to the limit, measured in one run 
 
 warm-start: $(READY)  ## make the shipped quickstart model again
 	$(BIN)/python -m murphy_jax.rollout.vocabulary murphy_jax/assets/quickstart --vocab-size 1024
+	rm -rf runs/warm_start runs/warm_start_repair
 	$(BIN)/murphy sft configs/warm_start.yaml
-	cp runs/warm_start/model/config.json runs/warm_start/model/model.safetensors murphy_jax/assets/quickstart/
+	$(BIN)/murphy sft configs/warm_start_repair.yaml
+	cp $(addprefix runs/warm_start_repair/model/,config.json model.safetensors) murphy_jax/assets/quickstart/
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 to 3.13 with venv was found. Install one (Debian: apt-get install python3-venv) or give PYTHON=..."; exit 2; }
