@@ -122,6 +122,7 @@ class Optimizer(Section):
     weight_decay: float = Field(0.0, ge=0.0)
     b1: float = Field(0.9, ge=0.0, lt=1.0)
     b2: float = Field(0.99, ge=0.0, lt=1.0)
+    eps: float = Field(1e-8, gt=0.0, description="of Adam; above the noise of gradients that are nearly 0")
     max_grad_norm: float = Field(1.0, gt=0.0)
 
 

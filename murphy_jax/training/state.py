@@ -36,6 +36,7 @@ def make_optimizer(settings: config.Optimizer, *, total_steps: int) -> optax.Gra
             make_schedule(settings, total_steps=total_steps),
             b1=settings.b1,
             b2=settings.b2,
+            eps=settings.eps,
             weight_decay=settings.weight_decay,
         ),
     )
