@@ -95,7 +95,7 @@ def test_a_dead_group_is_not_in_any_batch(rollout: Rollout) -> None:
 
 
 def test_pruned_members_make_the_batch_narrower(rollout: Rollout) -> None:
-    assignment = assign(rollout, pruning__members="2")
+    assignment = assign(rollout, pruning__members="2", credit__rule="mers")
     widths = {batch.context.shape[1]: batch.member.shape[1] for batch in packed(rollout, assignment)}
     assert widths == {6: GROUP, 16: 2}
 
