@@ -28,7 +28,13 @@ class Evaluator:
         self._settings = settings.evaluation
         self._loaded = loaded
         self._sandbox = sandbox
-        self._render = make_render(tokenizer, settings.rollout)
+        # A policy without a model reads no tokens, so no task is too long for it.
+        limits = (
+            settings.rollout
+            if loaded is not None
+            else settings.rollout.model_copy(update={"max_context_tokens": 2**31})
+        )
+        self._render = make_render(tokenizer, limits)
         self._key = jax.random.fold_in(jax.random.key(settings.training.seed), _STREAM)
         self.tasks = task_loader.load(settings.evaluation.tasks, held_out=True)
         self._sampler = None if loaded is None else _sampler(settings, loaded)
