@@ -12,7 +12,7 @@ from murphy_jax.rollout.grow import Proposal, Request
 from murphy_jax.rollout.sampler import GroupRequest, GroupSample, Sampler
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelPolicy:
     """Answers requests by sampling.
 

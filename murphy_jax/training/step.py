@@ -60,11 +60,6 @@ class Step:
             reference=jax.tree.map(jnp.copy, loaded.params) if settings.objective.kl_coefficient > 0 else None,
         )
 
-    @property
-    def num_programs(self) -> int:
-        """Sampling and update programs compiled so far."""
-        return self._sampler.num_programs + self._updater.num_programs
-
     def __call__(self, state: TrainState, tasks: Sequence[Task], key: Key[Array, ""]) -> StepResult:
         """Train on one tree for each of `tasks`; `state` is consumed.
 

@@ -63,11 +63,9 @@ class Updater:
     ) -> None:
         assert (reference is not None) == (settings.kl_coefficient > 0), "a reference policy goes with the KL term"
         self._reference = reference
-        self.num_programs = 0  # shapes of the micro-batch compiled so far
         loss = partial(policy_loss, graph, settings)
 
         def accumulate(grads: nnx.State, sums: Sums, params: nnx.State, reference: Any, batch: MicroBatch) -> Any:
-            self.num_programs += 1  # when traced, not when run
             (_, new_sums), new_grads = jax.value_and_grad(loss, has_aux=True)(params, reference, batch)
             return jax.tree.map(jnp.add, grads, new_grads), jax.tree.map(jnp.add, sums, new_sums)
 

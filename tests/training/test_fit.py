@@ -24,6 +24,7 @@ rollout:
   context_buckets: [224]
   groups_per_batch: 4
   feedback_characters: 260
+objective: {{kl_coefficient: 0.01}}
 optimizer: {{learning_rate: 3.0e-4}}
 training: {{steps: {STEPS}, save_every: 2, groups_per_microbatch: 4, tree_every: 2, compilation_cache: CACHE}}
 evaluation: {{tasks: {{split: heldout, count: 4}}, iterations: 2, attempts_per_batch: 4}}
@@ -84,6 +85,7 @@ def test_a_run_writes_metrics_trees_evaluations_a_checkpoint_and_a_model(uninter
     records = deterministic(uninterrupted)
     assert [record["step"] for record in records] == list(range(1, STEPS + 1))
     assert any(record["grad_norm"] > 0 for record in records)
+    assert records[-1]["kl"] > 0, "the policy has moved away from its reference"
     assert all(record["infra_share"] == 0 for record in records)
     assert [record["step"] for record in lines(uninterrupted / "evaluations.jsonl")] == [0, STEPS]
     trees = lines(uninterrupted / "trees.jsonl")
