@@ -173,6 +173,9 @@ class Sft(Section):
 
     examples: int = Field(8192, ge=1)
     repair_share: float = Field(0.5, ge=0.0, le=1.0, description="share of repair-turn examples")
+    repeat_share: float = Field(
+        0.0, ge=0.0, le=1.0, description="share of the repair-turn examples that repeat the attempt, feedback unheeded"
+    )
     batch_size: int = Field(64, ge=1)
 
 

@@ -62,3 +62,10 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@pytest.fixture
+def optax_promotes() -> Iterator[None]:
+    """Allow promotion of types: the schedules of optax multiply a step by a float."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield

@@ -101,13 +101,13 @@ def member_weights(
 
 @typed
 def token_weights(
-    lengths: Int[Array, "*N"], live: Bool[Array, "*N"], max_length: int, *, aggregate: Aggregate = "token"
+    weight: Float[Array, "*N"], lengths: Int[Array, "*N"], max_length: int
 ) -> Float[Array, "*N {max_length}"]:
-    """`member_weights` on each member's first `lengths` positions of T = `max_length`, 0 after them.
+    """The weight of each member's token on its first `lengths` positions of T = `max_length`, 0 after them.
 
-    >>> token_weights(jnp.array([1, 3]), jnp.array([True, True]), 4).tolist()
+    >>> token_weights(jnp.array([0.25, 0.25]), jnp.array([1, 3]), 4).tolist()
     [[0.25, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.0]]
     """
     positions = jnp.arange(max_length).reshape((1,) * lengths.ndim + (max_length,))
-    weight = member_weights(lengths, live, aggregate=aggregate)
-    return jnp.where(positions < lengths[..., None], weight[..., None], 0.0)
+    inside = positions < lengths[..., None]
+    return jnp.where(inside, weight[..., None], 0.0)

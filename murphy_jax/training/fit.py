@@ -54,7 +54,7 @@ def train(settings: config.Config, *, resume: bool, console: Console) -> int:
         sandbox = stack.enter_context(make_sandbox(settings.sandbox))
         evaluator = Evaluator(settings, loaded, loaded.tokenizer, sandbox)
         check_lengths(settings.rollout, loaded, evaluator.tasks)
-        folder = RunFolder(settings, resume=resume)
+        folder = stack.enter_context(RunFolder(settings, resume=resume))
         checkpoints = stack.enter_context(Checkpoints(folder.checkpoints, keep=settings.training.keep_checkpoints))
         interrupt = stack.enter_context(Interrupt())
         progress = stack.enter_context(

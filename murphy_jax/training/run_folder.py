@@ -2,7 +2,7 @@
 
 import fcntl
 from pathlib import Path
-from typing import TextIO
+from typing import Self, TextIO
 
 from murphy_jax import config
 from murphy_jax.errors import UserError
@@ -11,7 +11,7 @@ RESUMABLE = ("training.steps", "training.save_every", "training.keep_checkpoints
 
 
 class RunFolder:
-    """Paths of a run, and the claim on them."""
+    """Paths of a run, and the claim on them, which a `with` gives up at its end."""
 
     def __init__(self, settings: config.Config, *, resume: bool) -> None:
         """Make the folder, or take up the one that is there.
@@ -39,9 +39,15 @@ class RunFolder:
         self._claim = _claim(self.path)
         saved.write_text(config.dump(settings), encoding="utf-8")
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._claim.close()
+
 
 def _claim(path: Path) -> TextIO:
-    """Hold the folder until the process ends, however it ends."""
+    """Hold the folder until the handle is closed or the process ends, however it ends."""
     handle = (path / ".claim").open("w")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,10 +1,11 @@
 """Supervised warm start on solved examples of the repair family.
 
     single turn   task                              -> reference
-    repair turn   task, wrong attempt, its feedback -> reference
+    repair turn   task, wrong attempt, its feedback -> reference, or the attempt again
 
 A wrong attempt takes another alternative of what the prompt leaves open; its feedback comes from the real executor, so
-the examples look just like what the trained policy will meet. The loss is the mean over target tokens.
+the examples look just like what the trained policy will meet. `sft.repeat_share` of the repairs repeat the attempt, as
+models do that were never rewarded for heeding feedback. The loss is the mean over target tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,7 @@ def sft(settings: config.Config, *, console: Console) -> int:
         evaluator = Evaluator(settings, loaded, loaded.tokenizer, sandbox)
         check_lengths(settings.rollout, loaded, evaluator.tasks)
         examples = make_examples(settings, loaded, sandbox)
-        folder = RunFolder(settings, resume=False)
+        folder = stack.enter_context(RunFolder(settings, resume=False))
         log = metrics_log.MetricsLog(folder.metrics)
         optimizer = make_optimizer(settings.optimizer, total_steps=settings.training.steps)
         state = init_state(loaded.params, optimizer)
@@ -91,6 +92,7 @@ def make_examples(settings: config.Config, loaded: Loaded, sandbox: Sandbox) -> 
     tasks = repair.generate(count=settings.sft.examples, seed=settings.tasks.seed, split="train")
     render = make_render(loaded.tokenizer, settings.rollout)
     repairs = random.random(len(tasks)) < settings.sft.repair_share
+    repeats = random.random(len(tasks)) < settings.sft.repeat_share
     attempts = [
         _fenced(str(random.choice(repair.alternatives(example)))) if wanted else None
         for example, wanted in zip(tasks, repairs, strict=True)
@@ -105,10 +107,11 @@ def make_examples(settings: config.Config, loaded: Loaded, sandbox: Sandbox) -> 
         )
     )
     examples = []
-    for example, attempt in zip(tasks, attempts, strict=True):
+    for example, attempt, repeat in zip(tasks, attempts, repeats, strict=True):
         history = () if attempt is None else (Attempt(completion=attempt, verdict=next(verdicts)),)
         assert example.task.reference is not None
-        target = loaded.tokenizer.encode(_fenced(example.task.reference), add_special_tokens=False)
+        answer = attempt if attempt is not None and repeat else _fenced(example.task.reference)
+        target = loaded.tokenizer.encode(answer, add_special_tokens=False)
         limit = settings.rollout.max_completion_tokens
         if len(target) < limit:
             context = np.asarray(render(example.task, history), np.int32)

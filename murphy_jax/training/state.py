@@ -59,3 +59,9 @@ def make_schedule(settings: config.Optimizer, *, total_steps: int) -> optax.Sche
 def init_state(params: nnx.State, optimizer: optax.GradientTransformation) -> TrainState:
     """The state before the first step."""
     return TrainState(params=params, opt_state=optimizer.init(params), step=jnp.zeros((), jnp.int32))
+
+
+def num_updates(state: TrainState) -> int:
+    """Optimizer steps done: what the schedule goes by. A training step whose groups are all dead makes none."""
+    counts = optax.tree.get_all_with_path(state.opt_state, "count")
+    return int(counts[0][1])

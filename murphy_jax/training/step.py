@@ -17,7 +17,7 @@ from murphy_jax.rollout.sampler import Sampler
 from murphy_jax.sandbox import Sandbox
 from murphy_jax.tasks.task import Task
 from murphy_jax.training.batch import Assignment, completion_lengths, make_assign, pack
-from murphy_jax.training.state import TrainState, make_optimizer, make_schedule
+from murphy_jax.training.state import TrainState, make_optimizer, make_schedule, num_updates
 from murphy_jax.training.statistics import assignment_metrics, rollout_metrics
 from murphy_jax.training.update import Updater, finite
 
@@ -81,7 +81,7 @@ class Step:
             context_buckets=self._buckets,
             groups_per_batch=settings.training.groups_per_microbatch,
         )
-        rate = float(self._schedule(int(state.step) * settings.training.epochs))
+        rate = float(self._schedule(num_updates(state)))
         for _ in range(settings.training.epochs):
             state, update_metrics = self._updater(state, batches)
             if (name := finite(update_metrics)) is not None:

@@ -107,23 +107,18 @@ def policy_loss(
     reference_log_probs = None
     if reference is not None:
         reference_log_probs = jax.lax.stop_gradient(completion_log_probs(nnx.merge(graph, reference), *arguments)[0])
+    weight = objective.token_weights(batch.weight, batch.length, batch.member.shape[-1])
     loss, diagnostics = objective.policy_loss(
         log_probs,
         batch.old_log_probs,
         batch.advantage,
-        token_weight(batch),
+        weight,
         clip_low=settings.clip_low,
         clip_high=settings.clip_high,
         kl_coefficient=settings.kl_coefficient,
         reference_log_probs=reference_log_probs,
     )
-    return loss, {**diagnostics, "loss": loss, "entropy": jnp.sum(token_weight(batch) * entropy)}
-
-
-def token_weight(batch: MicroBatch) -> Float[Array, "B K T"]:
-    """Each token's weight: the member's up to its length, 0 after it."""
-    inside = jnp.arange(batch.member.shape[-1])[None, None, :] < batch.length[..., None]
-    return jnp.where(inside, batch.weight[..., None], 0.0)
+    return loss, {**diagnostics, "loss": loss, "entropy": jnp.sum(weight * entropy)}
 
 
 def bucket_of(length: int, buckets: Sequence[int]) -> int:

@@ -46,7 +46,9 @@ def loss_and_gradient(
 ) -> tuple[jax.Array, jax.Array]:
     """The loss of the kept nodes with a KL term, and the advantages beside it."""
     gain = advantage.group_advantage(value, keep)
-    weight = objective.token_weights(lengths, advantage.live(value, keep), MAX_LENGTH)
+    weight = objective.token_weights(
+        objective.member_weights(lengths, advantage.live(value, keep)), lengths, MAX_LENGTH
+    )
     loss, _ = objective.policy_loss(new, old, gain, weight, kl_coefficient=0.1, reference_log_probs=reference)
     return loss, gain
 

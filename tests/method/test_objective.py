@@ -1,5 +1,6 @@
 """The token objective against a token-by-token one, and its weights."""
 
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -19,7 +20,14 @@ SHAPE = (2, 3, 5)
 GARBAGE = (0.0, 1e30, -1e30, np.inf, -np.inf, np.nan)
 
 policy_loss = jax.jit(objective.policy_loss)
-token_weights = jax.jit(objective.token_weights, static_argnums=2, static_argnames="aggregate")
+
+
+@partial(jax.jit, static_argnames=("max_length", "aggregate"))
+def token_weights(lengths: jax.Array, live: jax.Array, max_length: int, *, aggregate: Any) -> jax.Array:
+    weight = objective.member_weights(lengths, live, aggregate=aggregate)
+    return objective.token_weights(weight, lengths, max_length)
+
+
 grad = jax.jit(jax.grad(objective.policy_loss, has_aux=True))
 
 
@@ -151,7 +159,7 @@ def test_token_weights_make_a_mean_over_tokens_or_over_sequences(members: list[t
 @pytest.mark.parametrize("aggregate", ["token", "sequence"])
 def test_a_live_member_has_weight_on_exactly_its_tokens_whatever_the_leading_axes(aggregate: Any) -> None:
     lengths, live = jnp.array([[[3, 0], [1, 4]]]), jnp.array([[[True, True], [False, True]]])
-    weight = np.asarray(objective.token_weights(lengths, live, 4, aggregate=aggregate))
+    weight = np.asarray(token_weights(lengths, live, 4, aggregate=aggregate))
     expected = [[[[1, 1, 1, 0], [0, 0, 0, 0]], [[0, 0, 0, 0], [1, 1, 1, 1]]]]
     np.testing.assert_array_equal(weight > 0, np.asarray(expected, bool))
     assert weight.sum() == pytest.approx(1.0)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from murphy_jax import config
+from murphy_jax.method import objective
 from murphy_jax.rollout.grow import Rollout, grow
 from murphy_jax.sandbox import Limits, Sandbox
 from murphy_jax.training.batch import Assignment, completion_lengths, make_assign, pack
 from murphy_jax.training.statistics import assignment_metrics, rollout_metrics
-from murphy_jax.training.update import token_weight
+from murphy_jax.training.update import MicroBatch
 from tests.kit import HALF, RIGHT, WRONG, ScriptedPolicy, task
 
 GROUP = 4
@@ -52,6 +53,10 @@ def assign(rollout: Rollout, **overrides: str) -> Assignment:
     return make_assign(settings)(*map(jnp.asarray, arrays))
 
 
+def token_weights(batch: MicroBatch) -> np.ndarray:
+    return np.asarray(objective.token_weights(batch.weight, batch.length, batch.member.shape[-1]))
+
+
 def packed(rollout: Rollout, assignment: Assignment) -> list[Any]:
     return pack(rollout, assignment, context_buckets=(6, 16), groups_per_batch=2)
 
@@ -60,7 +65,7 @@ def test_each_member_keeps_its_tokens_log_probs_and_advantage(rollout: Rollout) 
     assignment = assign(rollout)
     found = {}
     for batch in packed(rollout, assignment):
-        weights = np.asarray(token_weight(batch))
+        weights = token_weights(batch)
         for row, column in np.argwhere(np.asarray(batch.weight) > 0):
             length = int(batch.length[row, column])
             ids = tuple(np.asarray(batch.member)[row, column, :length].tolist())
@@ -84,7 +89,7 @@ def test_each_member_keeps_its_tokens_log_probs_and_advantage(rollout: Rollout) 
 def test_token_weights_add_up_to_one_over_all_micro_batches(rollout: Rollout) -> None:
     for aggregate in ("token", "sequence"):
         batches = packed(rollout, assign(rollout, objective__aggregate=aggregate))
-        assert sum(float(token_weight(batch).sum()) for batch in batches) == pytest.approx(1.0, abs=1e-5)
+        assert sum(float(token_weights(batch).sum()) for batch in batches) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_dead_group_is_not_in_any_batch(rollout: Rollout) -> None:

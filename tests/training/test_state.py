@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from murphy_jax.errors import UserError
 from murphy_jax.models import Decoder, ModelConfig
 from murphy_jax.tasks import pipeline
 from murphy_jax.training.checkpoint import Checkpoints
-from murphy_jax.training.state import TrainState, init_state, make_optimizer, make_schedule
+from murphy_jax.training.state import TrainState, init_state, make_optimizer, make_schedule, num_updates
 from tests.kit import task
 
 SIZES = ModelConfig(
@@ -103,3 +104,12 @@ def test_resuming_without_a_checkpoint_says_so(tmp_path: Path) -> None:
 
 def test_the_first_state_counts_no_step() -> None:
     assert state(0).step == jnp.zeros((), jnp.int32)
+
+
+@pytest.mark.usefixtures("optax_promotes")
+def test_updates_are_counted_by_the_optimizer() -> None:
+    optimizer = make_optimizer(config.Optimizer(), total_steps=10)
+    first = state(0)
+    _, opt_state = optimizer.update(first.params, first.opt_state, first.params)
+    assert num_updates(first) == 0
+    assert num_updates(replace(first, opt_state=opt_state)) == 1
