@@ -4,8 +4,8 @@
     repair turn   task, wrong attempt, its feedback -> reference, or the attempt again
 
 A wrong attempt takes another alternative of what the prompt leaves open; its feedback comes from the real executor, so
-the examples look just like what the trained policy will meet. `sft.repeat_share` of the repairs repeat the attempt, as
-models do that were never rewarded for heeding feedback. The loss is the mean over target tokens.
+the examples look just like what the trained policy will meet. `sft.repeat_share` of the repairs repeat the attempt,
+a habit that training can then correct. The loss is the mean over target tokens.
 """
 
 from collections.abc import Iterator, Sequence
