@@ -14,8 +14,8 @@ from typing import Any
 from murphy_jax.errors import UserError
 
 PAD, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
-# Words take the space before them, digits stand alone, line ends stick to punctuation.
-SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+# Words and marks take the space before them; digits and marks stand alone, so a value can be copied piece by piece.
+SPLIT = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]|\s*[\r\n]+|\s+(?!\S)|\s+"
 TEMPLATE = """\
 {%- for message in messages %}<|im_start|>{{ message['role'] }}
 {{ message['content'] }}<|im_end|>

@@ -15,14 +15,14 @@ from typing import Any
 from murphy_jax.errors import UserError
 from murphy_jax.tasks.repair import inputs
 from murphy_jax.tasks.repair.operations import Operation
-from murphy_jax.tasks.repair.pipeline import MAX_OPERATIONS, Pipeline, Step, compositions
+from murphy_jax.tasks.repair.pipeline import Pipeline, Step, compositions
 from murphy_jax.tasks.task import Task
 
 HELDOUT_PERCENT = 20
+LENGTHS = {2: 0.75, 3: 0.25}  # operations in a program: share of the tasks
 NUM_TESTS = 4
 CANDIDATES = 24
 MAX_CHARACTERS = 40
-MAX_FAILURES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class RepairTask:
 
 
 def generate(*, count: int, seed: int, split: str) -> tuple[RepairTask, ...]:
-    """Draw `count` tasks, no two with the same program; a larger count only appends.
+    """Draw `count` tasks, no two with the same program and tests; a larger count only appends.
 
     Args:
         count: how many.
@@ -42,29 +42,23 @@ def generate(*, count: int, seed: int, split: str) -> tuple[RepairTask, ...]:
         split: `train` or `heldout`.
 
     Raises:
-        UserError: there is no such split, or it has fewer different tasks.
+        UserError: there is no such split.
     """
     if split not in ("train", "heldout"):
         raise UserError(f"The repair tasks have no split {split!r}. Set it to train or heldout.")
     generator = random.Random(f"{split} {seed}")
     members = [sequence for sequence in compositions() if is_heldout(sequence) == (split == "heldout")]
-    by_length = [[s for s in members if len(s) == length] for length in range(2, MAX_OPERATIONS + 1)]
-    found: dict[str, RepairTask] = {}
-    failures = 0
+    by_length = [[sequence for sequence in members if len(sequence) == length] for length in LENGTHS]
+    found: dict[tuple[str, str], RepairTask] = {}
     while len(found) < count:
-        pipeline = _draw_pipeline(generator.choice(generator.choice(by_length)), generator)
-        tests = None if pipeline.source in found else _draw_tests(pipeline, generator)
-        if tests is None:
-            failures += 1
-            if failures > MAX_FAILURES:
-                raise UserError(
-                    f"The {split} split of the repair tasks has not many more than {len(found)} tasks, "
-                    f"fewer than the {count} asked for. Lower the count."
-                )
+        (sequences,) = generator.choices(by_length, LENGTHS.values())
+        pipeline = _draw_pipeline(generator.choice(sequences), generator)
+        tests = _draw_tests(pipeline, generator)
+        key = (pipeline.source, str(tests))
+        if tests is None or key in found:
             continue
-        failures = 0
         task_id = f"repair/{split}/{seed}/{len(found)}"
-        found[pipeline.source] = RepairTask(task=_make_task(pipeline, tests, task_id), pipeline=pipeline)
+        found[key] = RepairTask(task=_make_task(pipeline, tests, task_id), pipeline=pipeline)
     return tuple(found.values())
 
 

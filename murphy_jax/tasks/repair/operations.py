@@ -72,10 +72,12 @@ def _to(name: str, takes: Kind, gives: Kind, phrase: str, *alternatives: str) ->
     return Operation(name=name, takes=takes, gives=gives, phrase=phrase, alternatives=alternatives)
 
 
-_SEPARATORS = ("-", ",", " ", "/", "+")
+_SEPARATORS = ("-", "/", "+", ":", "~")
 _BRACKETS = (("(", ")"), ("[", "]"), ("<", ">"), ("{", "}"))
-_MARKS = ("!", "?", ".", ";")
-_FILLINGS = ("_", "-", ".", "*")
+_ENDS = ("!", "?", ";", "%")
+_FILLINGS = ("_", "*", "=", "^")
+_PREFIXES = ("#", "@", "$", "&")
+_KEYS = ("out", "res", "val", "ans")
 
 CLOSED = (
     _on_numbers("keep_even", "keep the even numbers", "[v for v in x if v % 2 == 0]"),
@@ -109,13 +111,8 @@ OPEN = (
     _on_numbers("sort_numbers", "sort them", "sorted(x)", "sorted(x, reverse=True)"),
     _on_numbers("take_two_numbers", "take two from one end", "x[:2]", "x[-2:]"),
     _on_numbers("rotate", "move one number to the other end", "x[1:] + x[:1]", "x[-1:] + x[:-1]"),
-    _on_numbers(
-        "shift",
-        "shift each by a small constant",
-        *(f"[v {sign} {size} for v in x]" for sign in "+-" for size in (1, 2)),
-    ),
-    _to("reduce", Kind.NUMBERS, Kind.RESULT, "reduce them to one number", "sum(x)", "max(x)", "min(x)", "len(x)"),
     _to("fallback", Kind.NUMBERS, Kind.RESULT, "return a fallback when it is empty", "x or 0", "x or None", "x or -1"),
+    _to("label_numbers", Kind.NUMBERS, Kind.RESULT, "put them under a key", *(f'{{"{key}": x}}' for key in _KEYS)),
     _to(
         "join_numbers",
         Kind.NUMBERS,
@@ -125,6 +122,8 @@ OPEN = (
     ),
     _on_words("sort_words", "sort them", "sorted(x)", "sorted(x, reverse=True)"),
     _on_words("take_two_words", "take two from one end", "x[:2]", "x[-2:]"),
+    _on_words("prefix", "put a mark before each", *(f'["{prefix}" + v for v in x]' for prefix in _PREFIXES)),
+    _to("label_words", Kind.WORDS, Kind.RESULT, "put them under a key", *(f'{{"{key}": x}}' for key in _KEYS)),
     _to(
         "join_words",
         Kind.WORDS,
@@ -132,9 +131,9 @@ OPEN = (
         "join them into one string",
         *(f'"{separator}".join(x)' for separator in _SEPARATORS),
     ),
-    _on_text("change_case", "change the case", "x.upper()", "x.lower()", "x.title()", "x.swapcase()"),
+    _on_text("change_case", "change the case", "x.upper()", "x.lower()"),
     _on_text("wrap", "wrap it in brackets", *(f'"{left}" + x + "{right}"' for left, right in _BRACKETS)),
-    _on_text("mark", "add a mark at the end", *(f'x + "{mark}"' for mark in _MARKS)),
+    _on_text("end", "add a mark at the end", *(f'x + "{end}"' for end in _ENDS)),
     _on_text("fill", "replace the spaces with a mark", *(f'x.replace(" ", "{mark}")' for mark in _FILLINGS)),
 )
 
