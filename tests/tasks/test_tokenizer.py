@@ -60,6 +60,11 @@ def test_digits_stand_alone(folder: Path) -> None:
     assert [token for token in tokens if any(map(str.isdigit, token))] == ["1", "2", "3", "4", "3", "4"]
 
 
+def test_marks_stand_alone_so_that_a_value_can_be_copied_piece_by_piece() -> None:
+    tokens = SHIPPED.tokenize("expected '@ant-@bee', got ['(ant', '<bee>']")
+    assert not [token for token in tokens if len(token.strip("\u0120")) > 1 and not token.strip("\u0120").isalpha()]
+
+
 @given(st.text())
 def test_any_text_comes_back_as_it_was(text: str) -> None:
     assert SHIPPED.decode(encode(SHIPPED, text)) == text

@@ -15,7 +15,7 @@ from murphy_jax.training.sft import Example, make_examples, sft
 
 SIZES = config.Architecture(hidden_size=16, intermediate_size=16, num_layers=1, num_heads=2, num_kv_heads=1, head_dim=8)
 ROLLOUT = config.Rollout(
-    max_context_tokens=232, max_completion_tokens=64, context_buckets=(56, 232), feedback_characters=220, group_size=1
+    max_context_tokens=184, max_completion_tokens=80, context_buckets=(56, 184), feedback_characters=100, group_size=1
 )
 
 

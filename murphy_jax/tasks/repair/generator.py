@@ -51,7 +51,7 @@ def generate(*, count: int, seed: int, split: str) -> tuple[RepairTask, ...]:
     by_length = [[sequence for sequence in members if len(sequence) == length] for length in LENGTHS]
     found: dict[tuple[str, str], RepairTask] = {}
     while len(found) < count:
-        (sequences,) = generator.choices(by_length, LENGTHS.values())
+        (sequences,) = generator.choices(by_length, list(LENGTHS.values()))
         pipeline = _draw_pipeline(generator.choice(sequences), generator)
         tests = _draw_tests(pipeline, generator)
         key = (pipeline.source, str(tests))
