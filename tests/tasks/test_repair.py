@@ -123,7 +123,7 @@ def test_a_prompt_comes_with_different_readings() -> None:
     by_prompt: dict[str, set[str]] = {}
     for example in repair.generate(count=1500, seed=0, split="train"):
         by_prompt.setdefault(example.task.prompt, set()).add(example.task.reference or "")
-    assert sum(len(references) > 1 for references in by_prompt.values()) > 200
+    assert sum(len(references) > 1 for references in by_prompt.values()) > 150
 
 
 def test_splits_share_no_composition(train: tuple[RepairTask, ...], heldout: tuple[RepairTask, ...]) -> None:
@@ -148,7 +148,7 @@ def test_what_is_held_out_never_changes() -> None:
 def test_every_operation_occurs_in_both_splits() -> None:
     names = {operation.name for operation in OPERATIONS}
     for split in ("train", "heldout"):
-        examples = repair.generate(count=1000, seed=1, split=split)
+        examples = repair.generate(count=2000, seed=1, split=split)
         assert {name for example in examples for name in example.pipeline.composition} == names
 
 
