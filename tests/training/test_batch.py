@@ -106,7 +106,7 @@ def test_pruned_members_make_the_batch_narrower(rollout: Rollout) -> None:
 
 
 def test_interp_keeps_the_first_group_and_as_many_repairs_as_allowed(rollout: Rollout) -> None:
-    kept = np.asarray(assign(rollout, pruning__groups="1").kept).any(axis=-1)
+    kept = np.asarray(np.any(assign(rollout, pruning__groups="1").kept, axis=-1))
     assert kept[0, 0]
     assert kept[0, 1:].sum() == 1
 
