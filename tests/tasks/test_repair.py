@@ -164,6 +164,14 @@ def test_every_reading_and_constant_occurs_in_the_train_split() -> None:
     assert seen == wanted
 
 
+def test_the_first_reading_is_meant_twice_as_often_as_any_other() -> None:
+    steps = [s for e in repair.generate(count=2000, seed=2, split="train") for s in e.pipeline.steps]
+    for name, others in (("rotate", 1), ("join_numbers", 4)):
+        readings = [step.reading for step in steps if step.operation.name == name]
+        usual = readings.count(0)
+        assert 1.5 < usual / ((len(readings) - usual) / others) < 2.7
+
+
 def test_compositions_have_one_or_two_open_operations_and_kinds_that_fit() -> None:
     for sequence in compositions():
         assert len(sequence) in (2, 3)

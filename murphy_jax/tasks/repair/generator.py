@@ -20,9 +20,10 @@ from murphy_jax.tasks.task import Task
 
 HELDOUT_PERCENT = 20
 LENGTHS = {2: 0.75, 3: 0.25}  # operations in a program: share of the tasks
+USUAL = 2.0  # how many times as often the first reading of an operation is meant as any other
 NUM_TESTS = 4
 CANDIDATES = 24
-MAX_CHARACTERS = 40
+MAX_CHARACTERS = 36
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +80,17 @@ def _draw_pipeline(composition: tuple[Operation, ...], generator: random.Random)
         Step(
             operation=operation,
             constant=generator.choice(operation.constants),
-            reading=generator.randrange(len(operation.alternatives)),
+            reading=_draw_reading(operation, generator),
         )
         for operation in composition
     )
     return Pipeline(steps=tuple(steps))
+
+
+def _draw_reading(operation: Operation, generator: random.Random) -> int:
+    others = len(operation.alternatives) - 1
+    (reading,) = generator.choices(range(1 + others), [USUAL] + [1.0] * others)
+    return reading
 
 
 def _draw_tests(pipeline: Pipeline, generator: random.Random) -> list[tuple[Any, Any]] | None:
